@@ -75,5 +75,8 @@ class CoderTest < Tiercel::TestCase
 
     assert_equal({ b: "0" * 5_000 }, store.read("a"))
     travel(61) { assert_nil store.read("a") }
+    store.write("gone", Object.const_set(:PassingRecord, Class.new).new)
+    Object.send(:remove_const, :PassingRecord)
+    assert_equal [nil, "made"], [store.read("gone"), store.fetch("gone") { "made" }]
   end
 end

@@ -43,6 +43,15 @@ mutant "tiers: any eight bytes are a generation", "tiers/near.rb", " && key.b.in
        tests: "tiers/tagged_copies"
 mutant "tiers: touch leaves the near copy", "tiers.rb", "(key, ttl) = @near.change([key]) { @last.touch(key, ttl) }",
        "(key, ttl) = @last.touch(key, ttl)", tests: "tiers/backend_contract"
+mutant "tiers: copies that are made during a clear stay", "tiers/near.rb",
+       "near_end(nil, begun, true) } if begun\n      clear_copies(prefix)\n",
+       "near_end(nil, begun, true) } if begun\n"
+mutant "tiers: the copies of a coverage that ended stay", "tiers/near.rb", "      uncover if @recorded\n", "",
+       tests: "tiers/coverage"
+mutant "tiers: copies are deleted for ever once another program was noticed", "tiers/watch.rb",
+       "@noticed_ns && now_ns - @noticed_ns < NOTICING_NS ?", "@noticed_ns ?"
+mutant "sqlite: expired entries are evicted like others", "backends/sqlite/housekeeping.rb",
+       "expires_at && expires_at <= now ?", "false ?", tests: "backends/sqlite/room"
 
 # --- fetch and leases ---
 
@@ -131,10 +140,10 @@ mutant "a child counts anew", "insight/collector.rb", "@counts = Array.new(FIGUR
 mutant "long waits belong to classes", "insight/collector.rb", "count_untimed(blocks) unless blocks.empty?", "itself"
 mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
        "recount(backend, exists ? -1 : 0, exists ? 0 : -1)", "itself", tests: "insight/collector"
-mutant "a caller of an audit keeps its variables", "insight/audit.rb", "hit.surroundings.restore", "nil"
-mutant "an audit compares with a second run", "insight/audit.rb", "completed && value == fresh", "true"
+mutant "a caller of an audit keeps its variables", "insight/audit.rb", "hit.surroundings.restore", "itself"
+mutant "an audit compares with a run of another day", "insight/audit.rb", "value == fresh", "value"
 mutant "a changed entry is not stale", "insight/audit.rb",
-       "return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached", "nil"
+       "return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached", "itself"
 mutant "an audit stores nothing", "insight/audit.rb", ", **options, &block) unless", ", **options, &block) if true ||"
 mutant "values are masked", "insight/audit.rb", "shown(value) = @values ? Tiercel", "shown(value) = true ? Tiercel"
 mutant "the page is closed", "insight/web/access.rb", "return Response.text(403, CLOSED) unless local?",
@@ -171,6 +180,10 @@ mutant "a list waits for a call of its process", "undelivered.rb", "    @thread.
 mutant "what others have deleted is read after an outage", "undelivered.rb", "settling? ? keys :", "false ? keys :"
 mutant "a child sends its parent's deletes", "undelivered.rb",
        "      forget unless Tiercel::Forks.current?(@process)\n      keys.each", "      keys.each"
+mutant "a child that only reads sends its parent's deletes", "undelivered.rb",
+       "    @lock.synchronize { forget unless Tiercel::Forks.current?(@process) } # also replaces @sending\n", ""
+mutant "an entry whose class is gone raises", "coder/lazy_entry.rb", "    value\n    false\n", "    false\n",
+       tests: "coder"
 mutant "the last key encrypts", "cipher.rb", "id = keys.each_key.first", "id = keys.keys.last"
 mutant "a nonce is used twice", "cipher.rb", "nonce = Random.urandom(NONCE_BYTES)", 'nonce = "\0".b * NONCE_BYTES'
 mutant "plain entries are read beside encrypted ones", "cipher.rb", "if @accept_plain", "unless @accept_plain.nil?"

@@ -16,16 +16,6 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal %w[segment segment.lock], Dir.children(dir).sort
   end
 
-  def test_a_process_moves_over_when_its_file_is_removed
-    segment = open
-    segment.set("key", "value")
-    File.unlink(@path)
-    wait_until("a new file") { segment.get("key").nil? }
-    assert_path_exists @path
-    assert_equal true, segment.set("key", "new")
-    assert_equal "new", open.get("key")
-  end
-
   # Each attempt could use up the free space of all programs for a moment, and each report is a line in the log.
   def test_a_lost_file_that_cannot_be_made_is_tried_and_reported_once_a_second
     store = Tiercel.new("shared:#{@path}", size: "2MB")

@@ -102,13 +102,6 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  def test_what_was_there_before_is_not_given
-    store = listening(cut_off(trust: 60))
-    store.write("key", "old")
-    near(store, "key", "old")
-    cut_by_hand(store) { assert_nil store.read("key") }
-  end
-
   def test_a_delete_in_another_process_takes_it_away
     store = listening(cut_off(trust: 60))
     cut_by_hand(store) do

@@ -115,6 +115,23 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_equal 2, @coverage.stats[:gaps]
   end
 
+  # Such a process reads copies until they expire. No process with a bus has listened for ten seconds.
+  def test_a_process_without_a_bus_deletes_the_copies_of_a_coverage_that_ended
+    other = open_segment
+    @coverage.cover(@since, @coverage.now)
+    fill
+    without_bus = Tiercel::Tiers::Coverage.new(other, recorded: true)
+    [[5, FRAME], [6, nil]].each do |seconds, copy|
+      age(seconds)
+      assert without_bus.arm
+      assert_equal [copy, !copy.nil?], [other.get("key", true), without_bus.covered.positive?]
+    end
+    assert fill(segment: other)
+    assert_equal FRAME, other.get("key")
+  ensure
+    other&.close
+  end
+
   def test_what_several_listeners_have_heard_of_adds_up
     @coverage.cover(@since, @coverage.now)
     fill

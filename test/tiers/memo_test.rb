@@ -22,21 +22,6 @@ class TiersMemoTest < Tiercel::TestCase
     end
   end
 
-  def test_what_others_change_and_what_ends_is_seen
-    over_sqlite(memo: "4MB") do |store, url|
-      other = Tiercel.new(*url)
-      store.write("text", TEXT)
-      store.write("ends", TEXT, expires_in: 60)
-      4.times { assert_equal [TEXT, TEXT], store.read_multi("text", "ends").values }
-      other.write("text", "new " * 1_000)
-      2.times { assert_equal "new " * 1_000, store.read("text") }
-      other.delete("text")
-      assert_nil store.read("text")
-      travel(61) { assert_nil store.read("ends") }
-      other.close
-    end
-  end
-
   # With a tier in the process, each process would have its own copies, and would read values that another process has
   # overwritten.
   def test_changes_of_another_process_are_seen
@@ -69,7 +54,7 @@ class TiersMemoTest < Tiercel::TestCase
     with_tmpdir do |directory|
       urls = ["shared:#{directory}/segment?size=8MB#{"&memo=#{memo}" if memo}", "sqlite:#{directory}/cache.sqlite3"]
       store = Tiercel.new(*urls, **options)
-      yield store, urls
+      yield store
       store.close
     end
   end

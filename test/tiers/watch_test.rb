@@ -83,6 +83,18 @@ class TiersWatchTest < Tiercel::TestCase
     end
   end
 
+  # By then every process of the segment has noticed the other program.
+  def test_three_seconds_after_another_program_was_noticed_copies_stay_again
+    store = stack
+    store.read("key")
+    plain.write("key", "value")
+    look(store)
+    gaps = near(store).stats[:bus][:gaps]
+    later = near(store).coverage.now + Tiercel::Tiers::Watch::NOTICING_NS
+    near(store).coverage.stub(:now, later) { look(store) }
+    assert_equal [false, gaps], near(store).stats[:bus].values_at(:alone, :gaps)
+  end
+
   # When the change began, its registration was valid for one more second; the change ends 8 s later.
   def test_a_change_that_takes_long_is_noticed
     store = stack

@@ -49,17 +49,6 @@ class MemcachedTokenTest < Tiercel::TestCase
     end
   end
 
-  # The first connection is idle and dead, but no caller has noticed.
-  def test_over_a_connection_that_is_opened_after_the_restart
-    token = token_of { @backend.get_with_token("key").last }
-    pool = @backend.instance_variable_get(:@only).instance_variable_get(:@pool)
-    restart
-    pool.with(Tiercel::Clock.monotonic + 5) do
-      assert_equal false, @backend.compare_and_set("key", "old", token)
-    end
-    assert_equal "new", @peer.get("key")
-  end
-
   def test_a_child_that_was_forked_since
     token = token_of { @backend.get_with_token("key").last }
     written = fork_and_wait(1) { [@backend.compare_and_set("key", "old", token), @backend.get("key")] }

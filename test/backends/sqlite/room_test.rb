@@ -70,6 +70,18 @@ class SQLiteRoomTest < Tiercel::TestCase
     assert_equal popular, popular.select { |key| backend.get(key) }
   end
 
+  # Used later than the others, which stay.
+  def test_expired_values_are_evicted_first
+    backend = build
+    40.times { |index| backend.set("lasting#{index}", "x" * 20_000) }
+    travel(1_800) { 160.times { |index| backend.set("ended#{index}", "x" * 20_000, 60) } }
+    lasting = backend.scan("lasting").sort
+    evictions = backend.stats[:evictions]
+    travel(3_600) { 40.times { |index| backend.set("new#{index}", "x" * 20_000) } }
+    assert_operator backend.stats[:evictions], :>, evictions
+    assert_equal lasting, backend.scan("lasting").sort
+  end
+
   def test_several_values_that_are_too_large
     backend = build
     assert_equal false, backend.set_multi({ "large" => "x" * (SIZE / 20 + 1) })
