@@ -77,6 +77,6 @@ class CoderTest < Tiercel::TestCase
     travel(61) { assert_nil store.read("a") }
     store.write("gone", Object.const_set(:PassingRecord, Class.new).new)
     Object.send(:remove_const, :PassingRecord)
-    assert_equal [nil, "made"], [store.read("gone"), store.fetch("gone") { "made" }]
+    assert_equal [{}, nil, "made"], [store.read_multi("gone"), store.read("gone"), store.fetch("gone") { "made" }]
   end
 end
