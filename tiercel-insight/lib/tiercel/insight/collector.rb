@@ -21,12 +21,12 @@ class Tiercel::Insight::Collector
   MOST_CLASSES = 1_000
   KEPT_CLASSES = 500
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
-  MOST_PENDING = 8_192
-  # If more records of blocks than this wait for the thread, short blocks share records. The number of blocks of the two
-  # seconds before decides how many share one. So 400,000 misses a second make about 800 records in two seconds, which
-  # cost the thread up to 1 % of the time. Tiercel's blocks below TRIVIAL_NS are then not even timed. If fewer
-  # than 50,000 blocks a second arrive, or long blocks take a tenth of the time, all are timed: long blocks decide which
-  # classes are expensive.
+  MOST_PENDING = 1_024
+  # If more records of blocks than this wait for the thread, short blocks share records; from MOST_PENDING records on,
+  # long blocks do, too. The number of blocks of the two seconds before decides how many share one. So 400,000 misses a
+  # second make about 800 records in two seconds, which cost the thread up to 1 % of the time. Tiercel's blocks below
+  # TRIVIAL_NS are then not even timed. If fewer than 50,000 blocks a second arrive, or long blocks take a tenth of the
+  # time, all are timed: long blocks decide which classes are expensive.
   MOST_BLOCKS = 256
   SHORT_NS = 1_000_000
   TRIVIAL_NS = 10_000
@@ -35,7 +35,7 @@ class Tiercel::Insight::Collector
   RING_SECONDS = 600
   # Maximum number of sampled reads of a process per second, averaged over two seconds. A sampled hit of a segment costs
   # about four times as much as another hit; beside an event, a sample costs little.
-  MOST_SAMPLED = 1_000
+  MOST_SAMPLED = 500
   MOST_SAMPLED_OF_SEGMENT = 200
   FIRST_SHARE_OF_SEGMENT = 1 / 1_024.0
   # A sample of fewer keys says little. A segment's sample then begins anew with four times the share, if it may.
@@ -177,7 +177,7 @@ class Tiercel::Insight::Collector
     @reads, @blocks, @checkpoints = [], [], [[0, 0, 0, 0]]
     @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
     @flushed_ns, @random, @lock = nanoseconds, Random.new, Mutex.new
-    @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash, @missed = Array.new(7) { {} }
+    @buckets, @classes, @class_numbers, @known = Array.new(4) { {} }
     @key_class = KeyClass.new(@namespace)
     @below = (@share * HASHES).to_i
     @since = @since_share = now
@@ -292,9 +292,7 @@ class Tiercel::Insight::Collector
   def note_write(name, ttl)
     return @generated = nil if ttl.nil? && name == @generated # the write of a `fetch`; a later one is the caller's
     hash = hash_of(key = text_of(name))
-    return if hash >= @below
-    @ttl_of_hash[hash] = ttl.to_f if ttl
-    note_read(key, hash, -2 - ProcessFile::SIZE_UNKNOWN)
+    note_read(key, hash, -2 - ProcessFile::SIZE_UNKNOWN, ttl&.to_f) if hash < @below
   end
 
   def note_name(name, hit)
@@ -311,7 +309,7 @@ class Tiercel::Insight::Collector
     return @to_skip -= 1 if short && @to_skip > 0
     number = 1
     if short || @trivial
-      beyond = [(@blocks.size / 4) - MOST_BLOCKS, 0].max
+      beyond = [(@blocks.size / 4) - (duration_ns < SHORT_NS ? MOST_BLOCKS : MOST_PENDING), 0].max
       elapsed_ns, count = nanoseconds - @flushed_ns, @counts[BLOCKS] - @before[BLOCKS]
       @trivial = @backend && beyond.positive? && duration_ns < TRIVIAL_NS && @long_ns * 10 < elapsed_ns &&
                  count * FREQUENT_NS > elapsed_ns
@@ -331,10 +329,11 @@ class Tiercel::Insight::Collector
     skipped
   end
 
-  def note_read(key, hash, bytes, expires_at = nil)
+  # @reads is a flat list of key, hash, bytes, milliseconds, and the entry's expiry (of a segment) or TTL.
+  def note_read(key, hash, bytes, expiry = nil)
     run unless @pid == Process.pid
     return @dropped += 1 if @reads.size >= 5 * MOST_PENDING
-    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), expires_at)
+    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), expiry)
   end
 
   # In the events of a FileStore, a key is the path of its file.
@@ -373,37 +372,45 @@ class Tiercel::Insight::Collector
   end
 
   def classify
+    # No record is lost, as in {#skipped}. The shift of an Array would keep its memory.
+    reads, @reads = @reads, []
+    blocks, @blocks = @blocks, []
+    @known.clear if @known.size > 2 * FEW_KEYS
     # Learns the words of the waiting keys first. Otherwise the first keys of a class would be classified before their
     # words are known to be shared.
-    marked = @blocks.each_slice(4).to_h { |key, duration_ns| [key, @key_class.marked(key, duration_ns)] }
-    @reads.each_slice(5) { |key, hash| marked[key] ||= @key_class.marked(key) unless @class_of_hash[hash] }
+    marked = blocks.each_slice(4).to_h { |key, duration_ns| [key, @key_class.marked(key, duration_ns)] }
+    ttls, missed = {}, {}
+    reads.each_slice(5) do |key, hash, _, _, ttl|
+      marked[key] ||= @key_class.marked(key) unless @known[hash]
+      ttls[hash] = ttl if ttl && !@segment # a miss has the TTL of its write
+    end
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
-    costs = @blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
-    @reads.shift(@reads.size).each_slice(5) do |key, hash, bytes, at, expires_at|
+    costs = blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
+    reads.each_slice(5) do |key, hash, bytes, at, expires_at|
       next if hash >= @below
       written = bytes.negative? ? ProcessFile::WRITTEN : 0
-      next if @missed.delete(hash) && written > 0 # it fills the miss
+      next if missed.delete(hash) && written > 0 # it fills the miss
       bytes = -2 - bytes if written > 0
-      number = @class_of_hash[hash] ||= number_of(@key_class.name(marked[key] || @key_class.marked(key)))
-      ttl = expires_at ? expires_at - (at / 1_000.0) : @ttl_of_hash.fetch(hash, 0)
+      # The number of the class; above it, the size of the entry (0: not measured).
+      known = @known[hash] || number_of(@key_class.name(marked[key]))
+      unknown = bytes == ProcessFile::SIZE_UNKNOWN
+      known += measured(key) * ProcessFile::WRITTEN if unknown && written == 0 && known < ProcessFile::WRITTEN
+      size, number = (@known[hash] = known).divmod(ProcessFile::WRITTEN)
+      bytes = size if unknown && size > 0
+      ttl = @segment && expires_at ? expires_at - (at / 1_000.0) : ttls.fetch(hash, 0)
       bytes = ProcessFile::MISS if ttl.negative? && written == 0 # a segment keeps a frame beyond its TTL
       ttl = ttl.positive? && ttl < 1_000_000 ? ttl.ceil << ProcessFile::CLASS_BITS : 0
-      @missed[hash] = true if bytes == ProcessFile::MISS
-      bytes = @bytes_of_hash[hash] || (written > 0 ? bytes : measured(hash, key)) if bytes == ProcessFile::SIZE_UNKNOWN
+      missed[hash] = true if bytes == ProcessFile::MISS
       bytes = ProcessFile::COST + costs[key] if bytes == ProcessFile::MISS && costs[key]
       records << [hash, at & 0xFFFF_FFFF, bytes, number | written | ttl].pack(ProcessFile::RECORD)
     end
-    [@class_of_hash, @bytes_of_hash, @ttl_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
-    @missed = @missed.to_a.last(MOST_PENDING / 8).to_h
-    dropped, @dropped = @dropped, 0
-    @sampled = (records.bytesize / ProcessFile::RECORD_BYTES) + dropped
-    @file.append(records) unless records.empty?
+    @sampled, @dropped = (records.bytesize / ProcessFile::RECORD_BYTES) + @dropped, 0
+    @file.append(records)
     table = @classes[now / PERIOD_SECONDS] ||= {}
-    blocks = @blocks.shift(@blocks.size)
     count_untimed(blocks) unless blocks.empty?
     blocks.each_slice(4) do |key, duration_ns, number, longest_ns|
-      add_cost(table, marked[key] || @key_class.marked(key), [number, duration_ns / 1e9, longest_ns / 1e9])
+      add_cost(table, marked[key], [number, duration_ns / 1e9, longest_ns / 1e9])
     end
     @classes.shift if @classes.size > 2
     reduce(table)
@@ -417,12 +424,12 @@ class Tiercel::Insight::Collector
     blocks[at + 2] += number
   end
 
-  # The size of the entry of a sampled hit; unknown while the log is at DEBUG, because it would show this further read.
-  def measured(hash, key)
-    return ProcessFile::SIZE_UNKNOWN if @to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
+  # The size of the entry of a sampled hit; 0 while the log is at DEBUG, because it would show this further read.
+  def measured(key)
+    return 0 if @to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
     bytes = Tiercel::Insight.uncounted { Tiercel::Insight::Capacity.bytes_of(@store, key) }
     @to_measure -= bytes.to_i + (32 << 10)
-    @bytes_of_hash[hash] = [bytes || ProcessFile::SIZE_UNKNOWN, ProcessFile::SIZE_UNKNOWN].min
+    [bytes || ProcessFile::SIZE_UNKNOWN, ProcessFile::SIZE_UNKNOWN].min
   end
 
   # Keeps the sum of all classes correct: cheaper marked classes lose their rare words, then names absorb them, and then
@@ -462,7 +469,7 @@ class Tiercel::Insight::Collector
   # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
   def adapt_share
     rings = @file.written / ProcessFile::RECORDS
-    wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @class_of_hash.size >= 4 * FEW_KEYS
+    wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @known.size >= 2 * FEW_KEYS
     too_many = @sampled.to_i > @most_sampled
     return sample_more unless (wrapped_early && rings > @halved.to_i) || too_many
     @halved = rings
@@ -471,7 +478,7 @@ class Tiercel::Insight::Collector
   end
 
   def sample_more
-    @may_sample_more = false if @class_of_hash.size >= FEW_KEYS
+    @may_sample_more = false if @known.size >= FEW_KEYS
     seconds = now - @since_share
     return if !@may_sample_more || seconds < SECONDS_TO_SETTLE
     return if @below >= HASHES / 2 || @file.written * 4 > @most_sampled * seconds / SECONDS
@@ -482,7 +489,7 @@ class Tiercel::Insight::Collector
 
   def below=(below)
     @below = [below.to_i, 1 << 12].max
-    @class_of_hash.select! { |hash, _| hash < @below }
+    @known.select! { |hash, _| hash < @below }
     @since_share = now
     @segment&.sample(self, @below.fdiv(HASHES))
   end

@@ -15,7 +15,7 @@ class Tiercel::Insight::KeyClass
     SHARED_BY = 20
     MOST = 4_096
     # The most parts that fewer than {SHARED_BY} keys have shared so far, as hashes. Then a third of them remains.
-    CANDIDATES = 3_072
+    CANDIDATES = 1_500
     # The weight of a key, to which the time of its blocks is added.
     KEY_NS = 1_000_000
     # A process tells the others the hashes of a part that so many of its keys share.
@@ -44,8 +44,8 @@ class Tiercel::Insight::KeyClass
         lines = file.read.b.split("\n").each { |line| learn(line) }
         full = file.size > MOST_BYTES && file.truncate(0)
         words = full ? @known.keys : @known.keys.drop(@shared) - lines
-        file.write((words + @told.shift(@told.size)).map { |line| "#{line}\n" }.join)
-        @read_bytes, @shared = file.size, @known.size
+        file.write((words + @told).map { |line| "#{line}\n" }.join)
+        @read_bytes, @shared, @told = file.size, @known.size, []
       end
     rescue SystemCallError
       nil
@@ -53,11 +53,7 @@ class Tiercel::Insight::KeyClass
 
     # @param word [String] of {FORM}
     # @return [Boolean]
-    def known?(word)
-      known = @known.key?(word) || @candidates.fetch(word.hash, []).size > SHARED_BY
-      @known[word] = true if known && @known.size < MOST
-      known
-    end
+    def known?(word) = @known.key?(word) || (@candidates.fetch(word.hash, []).size > SHARED_BY && remember(word))
 
     # @param word [String]
     # @return [Boolean] whether a second key has shared the word recently
@@ -68,7 +64,7 @@ class Tiercel::Insight::KeyClass
     # @param block_ns [Integer] the time of the key's block
     # @return [Boolean] whether the name of a class may contain the word
     def show?(part, key_hash, block_ns = 0)
-      return true if @known.key?(part)
+      return true if known?(part)
       return false unless FORM.match?(part)
       weight, *keys = @candidates[part.hash]
       unless keys.include?(key_hash)
@@ -77,25 +73,32 @@ class Tiercel::Insight::KeyClass
         told = keys.last(keys.size > TOLD ? 1 : TOLD) if keys.size >= TOLD && @told.size < CANDIDATES
         @told << [FAMILY, part.hash, *told].join(" ") if told
       end
-      @candidates[part.hash] = [weight.to_i + block_ns, *keys]
+      @candidates[part.hash] = [weight.to_i + block_ns] + keys # a splat would reserve more memory
       forget if @candidates.size > CANDIDATES
       known?(part)
     end
 
     private
 
+    # A known word needs no hashes of keys.
+    def remember(word)
+      return true if @known.size >= MOST
+      @candidates.delete(word.hash)
+      @known[word] = true
+    end
+
     def learn(line)
-      return @known[line] = true if FORM.match?(line) && @known.size < MOST
+      return remember(line) if FORM.match?(line)
       family, part, *keys = line.split.map(&:to_i)
       return unless family == FAMILY && keys.any?
       weight, *others = @candidates[part]
-      @candidates[part] = [weight.to_i + KEY_NS, *(others | keys)]
+      @candidates[part] = [weight.to_i + KEY_NS] + (others | keys)
     end
 
     # Keeps the parts whose keys are many, costly and recent. So slugs displace no word of an expensive class.
     def forget
       heaviest = @candidates.to_a.max_by(CANDIDATES / 3) { |_, (weight, *)| weight }
-      @candidates = heaviest.to_h { |part, (weight, *keys)| [part, [weight * 4 / 5, *keys]] }
+      @candidates = heaviest.to_h { |part, (weight, *keys)| [part, [weight * 4 / 5] + keys] }
     end
   end
 
