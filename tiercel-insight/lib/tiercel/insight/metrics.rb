@@ -80,17 +80,12 @@ module Tiercel::Insight::Metrics
 
     def to_yabeda
       increments = Increments.new
-      unless @declared
-        ::Yabeda.configure do
-          group :tiercel_cache do
-            DEFINITIONS.uniq(&:name).each do |one|
-              counter one.name.to_sym, unit: one.unit, comment: one.text, tags: one.labels.keys
-            end
-          end
-        end
-      end
+      counters = @declared ? [] : DEFINITIONS.uniq(&:name)
       @declared = true
       ::Yabeda.configure do
+        group :tiercel_cache do
+          counters.each { |one| counter one.name.to_sym, unit: one.unit, comment: one.text, tags: one.labels.keys }
+        end
         collect do
           increments.each { |one, more| ::Yabeda.tiercel_cache.public_send(one.name).increment(one.labels, by: more) }
         end
@@ -125,7 +120,6 @@ module Tiercel::Insight::Metrics
     def initialize
       @lock = Mutex.new
       @before = {}
-      @pid = Process.pid
     end
 
     # @yieldparam definition [Definition]
@@ -135,12 +129,11 @@ module Tiercel::Insight::Metrics
       figures = Tiercel::Insight.collector&.figures or return
       figures = { **figures, block_seconds: figures[:block_ns] / 1e9 }
       @lock.synchronize do
-        @before = {} unless @pid == Process.pid
-        @pid = Process.pid
+        before = @before[Process.pid] ||= Hash.new(0)
         DEFINITIONS.each do |one|
-          more = figures[one.figure] - @before.fetch(one.figure, 0)
+          more = figures[one.figure] - before[one.figure]
           next unless more.positive?
-          @before[one.figure] = figures[one.figure]
+          before[one.figure] = figures[one.figure]
           yield one, more
         end
       end
