@@ -38,16 +38,6 @@ class BreakerTest < Tiercel::TestCase
     assert_equal false, @breaker.allow?
   end
 
-  def test_a_probe_that_succeeds_closes
-    open
-    @now += 1.01
-    @breaker.allow?
-    @breaker.succeeded
-    refute_predicate @breaker, :open?
-    2.times { @breaker.failed }
-    assert_equal true, @breaker.allow?
-  end
-
   def test_failed_probes_lengthen_the_cool_down_up_to_a_bound
     open
     @now += 1.01

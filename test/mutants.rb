@@ -169,6 +169,13 @@ mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb
 mutant "a subscription goes unnoticed", "store/subscriptions.rb", "i[subscribe unsubscribe].to_h", "i[unsubscribe].to_h"
 mutant "an answer outlives a change", "store/subscriptions.rb", "{ @answer = Answer.new }", "{ @answer.unheard = nil }"
 
+# --- the lab ---
+
+mutant "the margin of a faster arm is wider", "tiercel-lab/lib/tiercel/lab/statistics.rb", "below = 1.0 / above",
+       "below = 1.0 - margin", tests: "tiercel-lab/test/statistics/verdict_test.rb"
+mutant "a slow block counts as the only one", "tiercel-lab/lib/tiercel/lab/statistics.rb", "* calls / slow.size",
+       "* calls", tests: "tiercel-lab/test/statistics/descriptive_test.rb"
+
 # --- failures, encryption, values ---
 
 mutant "the cool-down has no maximum", "breaker.rb", "[@cool_down * 2, @max_cool_down].min", "@cool_down * 2"

@@ -42,9 +42,15 @@ class RedisFaultsTest < Tiercel::TestCase
     with_server do |server|
       store = build(server.url, breaker: LONG_BREAKER, timeout: PATIENCE_SECONDS)
       store.write("key", "value")
-      4.times { |index| store.fetch("miss/#{index}") { "computed" } }
+      miss = -> { 4.times { store.fetch("miss/#{rand}") { "computed" } } }
+      miss.call
       server.command("CONFIG", "SET", "maxmemory", "1")
       assert_equal "value", without_reports { store.fetch("key") { flunk } }
+      server.command("CONFIG", "SET", "maxmemory", "0")
+      miss.call # and then one call is late
+      store.backend.stub(:compare_exchange, ->(*) { raise Tiercel::TimedOut }) do
+        assert_equal "value", without_reports { store.fetch("key") { flunk } }
+      end
     end
   end
 

@@ -15,6 +15,7 @@ class DescriptiveTest < LabCase
   def test_mad_of_a_published_example
     assert_equal 1, Statistics.mad([1, 1, 2, 2, 4, 6, 9])
     assert_nil Statistics::SlowBlocks.among([*[100.0] * 7, 104.0], calls: 1), "4 % are no slow block"
+    assert_equal [2, 10, 1_500.0, 50], Statistics::SlowBlocks.among([*[100.0] * 8, 200.0, 300.0], calls: 10).to_h.values
   end
 
   # R: quantile(c(1, 2, 3, 4), c(0.25, 0.5, 0.9))

@@ -8,7 +8,7 @@ class VerdictTest < LabCase
   end
 
   def test_four_verdicts
-    assert_equal :faster, verdict(0.5, 0.9, margin: 0.02)
+    assert_equal [:faster] * 2, [verdict(0.5, 0.9, margin: 0.02), verdict(0.5, 0.9803, margin: 0.02)]
     assert_equal :slower, verdict(1.1, 1.5, margin: 0.02)
     assert_equal :same, verdict(0.99, 1.01, margin: 0.02)
     undecided = [[0.9, 1.01], [0.9, 0.99], [1.02, 1.10]]
