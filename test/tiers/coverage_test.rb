@@ -126,8 +126,6 @@ class TiersCoverageTest < Tiercel::TestCase
       assert without_bus.arm
       assert_equal [copy, !copy.nil?], [other.get("key", true), without_bus.covered.positive?]
     end
-    assert fill(segment: other)
-    assert_equal FRAME, other.get("key")
   ensure
     other&.close
   end

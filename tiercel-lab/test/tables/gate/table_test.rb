@@ -156,6 +156,13 @@ class GateTableTest < LabCase
     end
   end
 
+  # With `cannot_tell: fail`.
+  def test_undecided_cells_fail_where_the_settings_say_so
+    tables = ->(word) { [{ "name" => "sides", "rows" => [{}, {}], "notes" => { "cannot_tell" => word } },
+                         { "name" => "gate", "rows" => [{ "verdict" => "cannot tell" }], "notes" => {} }] }
+    assert_equal [3, 1], %w[pass fail].map { |word| Lab::Tables::Gate::Table.exit_code({ "tables" => tables[word] }) }
+  end
+
   def test_what_cannot_be_followed
     SmallGem.make(gate: nil) do |gem|
       { [] => /\.tiercel-lab\.yml: there is no such file; `init gate` writes it/,
