@@ -54,8 +54,8 @@ class AnswerChoiceTest < LabCase
     refute_predicate found, :clear?
     assert_equal %w[file_store:disk], found.tied.map(&:text)
     wide = [candidate("tiercel:shared:", 100, spread: 0.5), candidate("file_store:disk", 150, spread: 0.5)]
-    refute_predicate choice(wide, workers: 2), :clear?
-    assert_predicate choice(all, workers: 2), :clear?
+    noisy = [candidate("tiercel:shared:", 100), candidate("file_store:disk", 106, margin: 0.1)]
+    [wide, noisy].each { |all| refute_predicate choice(all, workers: 2), :clear? }
   end
 
   def test_a_trip_to_another_machine_counts
@@ -123,6 +123,7 @@ class AnswerChoiceTest < LabCase
   def test_a_miss_has_a_cost_and_the_hit_ratio_counts
     page = Answer::Page::ASSUMED.with(reads: { "html-2kb" => 40.0 }, misses: 0.05, miss_us: 20_000.0,
                                       shrunk: [[0.125, 0.3], [1.0, 0.05]])
+    assert_in_delta 0.05, page.misses_with(0.5)
     found = Answer::Choice.new(all, Answer::Constraints.new(workers: 8), page:)
     shared, memory = %w[tiercel:shared: memory_store].map { |text| all.find { |one| one.text == text } }
     assert_in_delta 35, found.cost(shared).estimate, 0.01
