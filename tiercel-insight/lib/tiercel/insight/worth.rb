@@ -22,7 +22,7 @@
 #   the sample, and is extrapolated to the time that the cache needs to become full
 # - MODEL_ERROR, chosen so that the interval in milliseconds holds in nine of ten predictions for half and twice the
 #   size: of a segment, in 45 of 48 on 24 traces that were not used for the choice (drift, days, loops, scans, TTLs,
-#   deletes, sessions, shops), and since writes are simulated in 19 of 22 on 11 new traces. The choice for a MemoryStore
+#   deletes, sessions, shops), and since writes are simulated in 49 of 52 on 26 new traces. The choice for a MemoryStore
 #   was made on a part of its 36 traces, of which 69 of 70 predictions held
 class Tiercel::Insight::Worth
   FACTORS = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].freeze
