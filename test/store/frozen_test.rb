@@ -43,9 +43,10 @@ class FrozenTest < Tiercel::TestCase
   }.freeze
 
   def test_plain_values_come_back_frozen_on_every_way
-    cache = store
-    cache.write("rows", ROWS)
-    cache.write("text", "abc")
+    cache = store(stale_if_error: 60)
+    cache.write_multi({ "rows" => ROWS, "text" => "abc" })
+    cache.write("stale", ROWS, expires_in: 1)
+    travel(2) { assert deeply_frozen?(cache.fetch("stale") { raise IOError }) }
     [cache.read("rows"), cache.fetch("rows") { flunk }, cache.read_multi("rows")["rows"],
      cache.read("rows", namespace: nil), cache.read("text")].each { |value| assert deeply_frozen?(value) }
     assert_equal ROWS, cache.read("rows")
