@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/message_pack"
-require "tmpdir"
 
 # Migration between Rails' stores and this one on the same server, in both directions: Rails treats our frames as
 # misses, and we read Rails' entries.

@@ -117,12 +117,13 @@ class CollectorTest < Tiercel::TestCase
     slugs = ("my-aaaa".."my-zzzz").each
     26.times do |at|
       (worker = workers[at % 2]).computed(nil, "reports/#{at}/lines", 30_000_000)
+      12.times { |n| worker.computed(nil, "late/#{at}/page?#{n}", 30_000_000) } if at > 23
       1_020.times { |n| worker.computed(nil, n < 20 ? "notes/#{slugs.next}/body" : slugs.next, 1_000_000) }
       worker.flush
     end
     workers.each(&:flush)
     found = Tiercel::Insight::Figures.new(dir).classes.to_h { |one| one.values_at(:name, :misses) }
-    assert_equal [26, 520, 26_000], found.values_at("reports/*/lines", "notes/*/body", "*")
+    assert_equal [26, 520, 26_000, 24], found.values_at("reports/*/lines", "notes/*/body", "*", "late/*/page?*")
     refute_match(/my-/, Dir["#{dir}/*"].map { |path| File.binread(path) }.join)
   end
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "support/lab_case"
-require "zlib"
 
 class ValuesTest < LabCase
   Values = Lab::Values

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tmpdir"
 
 # A full file accepts new entries, evicts old ones for them, and returns space.
 class SQLiteRoomTest < Tiercel::TestCase

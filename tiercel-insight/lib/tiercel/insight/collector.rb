@@ -155,8 +155,8 @@ class Tiercel::Insight::Collector
       checkpoint
       adapt_share
       note_bucket
-      @key_class.words.share("#{@folder}/words")
-      next unless @changed || last || !@wrote
+      learned = @key_class.words.share("#{@folder}/words") # names of classes may show more words now
+      next unless @changed || learned || last || !@wrote
       @file.write(to_h)
       @wrote = true
     end

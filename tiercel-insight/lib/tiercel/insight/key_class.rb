@@ -36,7 +36,7 @@ class Tiercel::Insight::KeyClass
     # stopped process may hold the lock, or if it cannot be opened, because it may belong to another user.
     #
     # @param path [String]
-    # @return [void]
+    # @return [Boolean, nil] whether others have told anything new
     def share(path)
       File.open(path, File::RDWR | File::CREAT | File::APPEND, 0o600) do |file|
         next unless file.flock(File::LOCK_EX | File::LOCK_NB)
@@ -46,6 +46,7 @@ class Tiercel::Insight::KeyClass
         words = full ? @known.keys : @known.keys.drop(@shared) - lines
         file.write((words + @told).map { |line| "#{line}\n" }.join)
         @read_bytes, @shared, @told = file.size, @known.size, []
+        lines.any?
       end
     rescue SystemCallError
       nil
