@@ -136,11 +136,13 @@ class Tiercel::Insight::Collector
   end
 
   # @private Corrects the counts of a segment: it counted a miss as a hit, or calls that are not the application's.
-  #
-  # @param more [Array<Integer>] hits, misses, writes, deletes; the last ones may be left out
-  def recount(backend, *more)
+  # Every `exist?` calls this, so it only adds.
+  def recount(backend, hits, misses, writes = 0, deletes = 0)
     return unless @segment && backend.equal?(@backend)
-    more.each_with_index { |number, figure| @counts[figure] += number }
+    @counts[HITS] += hits
+    @counts[MISSES] += misses
+    @counts[WRITES] += writes
+    @counts[DELETES] += deletes
   end
 
   # Writes the figures now.
@@ -164,8 +166,8 @@ class Tiercel::Insight::Collector
     warn_once(error)
   end
 
-  # @return [Hash{Symbol => Numeric}] the figures of this process
-  def figures = count_segment.then { FIGURES.zip(@counts).to_h }
+  # @return [Hash{Symbol => Numeric}] the figures of this process, as {Figures#totals}
+  def figures = count_segment.then { Tiercel::Insight::Figures.named(@counts) }
 
   private
 

@@ -51,6 +51,13 @@ class Tiercel::Insight::Figures
     end
   end
 
+  # @private
+  # @param numbers [Array<Integer, nil>] in the order of {Collector::FIGURES}
+  def self.named(numbers)
+    figures = Tiercel::Insight::Collector::FIGURES.zip(numbers).to_h { |name, number| [name, number.to_i] }
+    { **figures.except(:block_ns), block_seconds: figures[:block_ns] / 1e9 }
+  end
+
   # @param folder [String]
   def initialize(folder)
     @folder = folder
@@ -65,14 +72,14 @@ class Tiercel::Insight::Figures
   def since = @merged["since"] && Time.at(@merged["since"])
 
   # @return [Hash{Symbol => Numeric}] :hits, :misses, :writes, :deletes, :blocks, :block_seconds, :requests
-  def totals = named(@merged["figures"].values_at(*Tiercel::Insight::Collector::FIGURES.map(&:to_s)))
+  def totals = self.class.named(@merged["figures"].values_at(*Tiercel::Insight::Collector::FIGURES.map(&:to_s)))
 
   # @param count [Integer] number of parts of five minutes, at most a day
   # @return [Array<Hash{Symbol => Numeric}>] :at (epoch seconds), and the figures of {#totals}; oldest first
   def buckets(count = 288)
     seconds = Tiercel::Insight::Collector::BUCKET_SECONDS
     last = Time.now.to_i / seconds
-    ((last - count + 1)..last).map { |at| { at: at * seconds, **named(@merged["buckets"][at.to_s] || []) } }
+    ((last - count + 1)..last).map { |at| { at: at * seconds, **self.class.named(@merged["buckets"][at.to_s] || []) } }
   end
 
   # The classes of keys in the last 12 to 24 hours.
@@ -123,11 +130,6 @@ class Tiercel::Insight::Figures
     # A class with other separators does not fit.
     alike = (@alike ||= sums.group_by { |one, _| one.delete("^#{SEPARATORS}") })[name.delete("^#{SEPARATORS}")]
     masked * 2 > seconds && alike.sum { |one, cost| form.match?(one) ? cost[1] : 0 } > 2 * seconds ? 1 : 0
-  end
-
-  def named(numbers)
-    figures = Tiercel::Insight::Collector::FIGURES.zip(numbers.map(&:to_i)).to_h { |name, number| [name, number.to_i] }
-    { **figures.except(:block_ns), block_seconds: figures[:block_ns] / 1e9 }
   end
 
   def ring_of(file)

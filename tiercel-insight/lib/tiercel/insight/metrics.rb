@@ -44,8 +44,7 @@ module Tiercel::Insight::Metrics
     #
     # @return [Array<Symbol>] the active exporters: `:yabeda`, `:open_telemetry`
     def export
-      [(:yabeda if defined?(::Yabeda::DSL) && to_yabeda),
-       (:open_telemetry if defined?(::OpenTelemetry::Metrics) && to_open_telemetry)].compact
+      [(to_yabeda if defined?(::Yabeda::DSL)), (to_open_telemetry if defined?(::OpenTelemetry::Metrics))].compact
     end
 
     private
@@ -90,7 +89,7 @@ module Tiercel::Insight::Metrics
           increments.each { |one, more| ::Yabeda.tiercel_cache.public_send(one.name).increment(one.labels, by: more) }
         end
       end
-      true
+      :yabeda
     end
 
     # The Ruby SDK adds up the values that callbacks of observable counters return, so every collection after the first
@@ -111,7 +110,7 @@ module Tiercel::Insight::Metrics
         name = one.unit ? "cache.#{one.name}.duration" : "cache.#{one.name}"
         counters[one.name] = meter.create_counter(name, unit: one.unit ? "s" : "1", description: one.text)
       end
-      true
+      :open_telemetry
     end
   end
 
@@ -127,7 +126,6 @@ module Tiercel::Insight::Metrics
     # @return [void]
     def each
       figures = Tiercel::Insight.collector&.figures or return
-      figures = { **figures, block_seconds: figures[:block_ns] / 1e9 }
       @lock.synchronize do
         before = @before[Process.pid] ||= Hash.new(0)
         DEFINITIONS.each do |one|
