@@ -19,6 +19,7 @@ class BreakerTest < Tiercel::TestCase
   def test_it_opens_after_failures_in_a_row
     2.times { assert_equal true, @breaker.failed }
     refute_predicate @breaker, :open?
+    assert_equal true, @breaker.allow?
     assert_equal true, @breaker.failed
     assert_predicate @breaker, :open?
     assert_equal false, @breaker.allow?

@@ -46,6 +46,8 @@ mutant "tiers: touch leaves the near copy", "tiers.rb", "(key, ttl) = @near.chan
 mutant "tiers: copies that are made during a clear stay", "tiers/near.rb",
        "near_end(nil, begun, true) } if begun\n      clear_copies(prefix)\n",
        "near_end(nil, begun, true) } if begun\n"
+mutant "tiers: waiting callers get a value only if copies are trusted", "tiers.rb",
+       "@segment.get_with_token(key, true) }", "@segment.get_with_token(key) }", tests: "tiers/outage_fetch"
 mutant "tiers: the copies of a coverage that ended stay", "tiers/near.rb", "      uncover if @recorded\n", "",
        tests: "tiers/coverage"
 mutant "tiers: copies are deleted for ever once another program was noticed", "tiers/watch.rb",

@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "contracts/backend_contract"
-require "tmpdir"
 
 class FileBackendTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

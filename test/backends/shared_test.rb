@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "tiercel/segment"
-require "tmpdir"
 
 class SharedTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

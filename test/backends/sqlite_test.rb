@@ -4,7 +4,6 @@
 require "test_helper"
 require "contracts/backend_contract"
 require "support/held_by_another"
-require "tmpdir"
 
 class SQLiteBackendTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

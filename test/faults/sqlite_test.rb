@@ -5,7 +5,6 @@ require "test_helper"
 require "active_support/cache"
 require "active_support/cache/tiercel_store"
 require "support/small_volume"
-require "tmpdir"
 require_relative "disk_rows"
 
 # The rows of docs/failures.md for `sqlite:`: every failure is a miss and a report, never another exception.

@@ -3,7 +3,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "bigdecimal/util"
-require "objspace"
 require "timeout"
 
 # `frozen: true`: values are returned deep-frozen; over a segment they are decoded once per change.

@@ -2,7 +2,6 @@
 # suites: store*
 
 require "test_helper"
-require "objspace"
 require "open3"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/string/output_safety"

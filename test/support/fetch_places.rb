@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "active_support/cache/tiercel_store"
-require "fileutils"
-require "tmpdir"
 require "tiercel/lab/servers"
 
 # The backends on which the guarantees of `fetch` are tested, and timeouts for a busy machine.

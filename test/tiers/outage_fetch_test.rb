@@ -13,6 +13,7 @@ class TiersOutageFetchTest < Tiercel::TestCase
     runs = "#{dir}/runs"
     values = fork_and_wait(count) do
       store = build(shared, timeout: 0.1)
+      yield store if block_given?
       store.read("nothing")
       store.fetch("key", expires_in: 60) do
         File.write(runs, "x", mode: "a")
@@ -27,6 +28,17 @@ class TiersOutageFetchTest < Tiercel::TestCase
     build(shared).write("other", "value")
     @server.pause
     values, runs = fetched_at_once(4)
+    assert_equal 1, runs
+    assert_equal 1, values.uniq.size
+  ensure
+    @server.resume
+  end
+
+  # The block also runs once if copies are no longer trusted because no process receives messages.
+  def test_one_block_where_copies_are_not_trusted
+    build(shared).write("other", "value")
+    @server.pause
+    values, runs = fetched_at_once(4) { |store| store.backend.near.coverage.trust = 60 }
     assert_equal 1, runs
     assert_equal 1, values.uniq.size
   ensure

@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "minitest/mock"
-require "tmpdir"
 
 # Limits of `file:` that a usual round of housekeeping cannot keep, and files that housekeeping must not touch.
 class FileHousekeepingTest < Tiercel::TestCase

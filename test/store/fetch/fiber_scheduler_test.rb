@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "support/fiber_scheduler"
-require "tmpdir"
 
 # `fetch` in the fibers of a scheduler: a waiting caller lets other fibers of its thread run.
 class FetchInFibersTest < Tiercel::TestCase

@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "open3"
-require "tmpdir"
 
 # Blocks in other threads when a process exits or forks. Each test runs a Ruby process that ends like an application.
 class ProcessEndTest < Tiercel::TestCase
